@@ -235,7 +235,11 @@ var partRoles = []string{"entities", "answers"}
 
 // IsMissing reports whether a value of the field with one of our names stands for a missing one.
 func (f Format) IsMissing(field, value string) bool {
-	marks := f.marks(field)
+	return IsMissingMark(value, f.marks(field))
+}
+
+// IsMissingMark reports whether a value is one of those that stand for a missing one, but for white space around it.
+func IsMissingMark(value string, marks []string) bool {
 	return len(marks) > 0 && isMissingMark(strings.TrimSpace(value), marks)
 }
 

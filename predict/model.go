@@ -224,7 +224,7 @@ func (e *LengthError) Error() string {
 }
 
 // Columns returns the names that the run's data have for the texts of an example.
-func (m *Model) Columns() map[string][]string { return inputs.ColumnsOf(m.run.Data) }
+func (m *Model) Columns() inputs.Columns { return inputs.ColumnsOf(m.run.Data) }
 
 // TaskInfo describes a task that a model computes.
 type TaskInfo struct {

@@ -63,12 +63,12 @@ func TestPredictionsDoNotDependOnTheBatch(t *testing.T) {
 	var together []*corpus.Example
 	var alone []Prediction
 	for n, line := range lines {
-		e, err := inputs.Parse(line, n+1, nil)
+		e, err := inputs.Parse(line, n+1, inputs.Columns{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		together = append(together, e.Example)
-		single, _ := inputs.Parse(line, n+1, nil)
+		single, _ := inputs.Parse(line, n+1, inputs.Columns{})
 		predictions, err := run.answer(t, Form{}, []*corpus.Example{single.Example})
 		if err != nil {
 			t.Fatal(err)

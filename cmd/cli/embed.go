@@ -3,6 +3,8 @@ package cli
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -98,6 +100,7 @@ func (f dataFlag) asIn(e *config.Experiment, input *textInput) error {
 	var formats []corpus.Format
 	for _, task := range e.Tasks {
 		formats = append(formats, task.Data.Format)
+		formats = slices.AppendSeq(formats, maps.Values(task.Data.Formats))
 	}
 	input.columns, input.format = inputs.ColumnsIn(formats...), inputs.FormatOf(e, input.file)
 	return input.setFormat(f)
@@ -125,7 +128,7 @@ func (c *commands) tokenizeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			input := inputOf(args[1:], nil)
+			input := inputOf(args[1:], inputs.Columns{})
 			return eachText(cmd.Context(), c, input, func(read []inputs.Line) ([]tokenizeLine, error) {
 				lines := make([]tokenizeLine, len(read))
 				for i, line := range read {

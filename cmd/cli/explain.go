@@ -151,6 +151,7 @@ func (c *commands) explain(ctx context.Context, f explainFlags, folder string) e
 
 func (c *commands) explainText(ctx context.Context, model *predict.Model, f explainFlags, columns inputs.Columns,
 	output lineOutput[predict.Explanation]) error {
+	columns.Missing = nil // no column has the texts
 	fields := map[string]any{"text": f.text}
 	if f.paired {
 		fields["pair"] = f.pair

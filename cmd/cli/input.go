@@ -256,7 +256,7 @@ func readTexts(ctx context.Context, name string) ([]*corpus.Example, error) {
 		return nil, err
 	}
 	defer done()
-	lines := newTexts(ctx, in, nil)
+	lines := newTexts(ctx, in, inputs.Columns{})
 	var all []*corpus.Example
 	for ended := false; !ended; {
 		read, err := lines.next()

@@ -90,7 +90,7 @@ func TestMistakesOfShards(t *testing.T) {
 func TestTheLinesOfAShardAreThere(t *testing.T) {
 	const want = "the file ends after line 2, and had line 4 when its lines were counted"
 	shard := func(from, to int) *texts {
-		t := newTexts(context.Background(), strings.NewReader("a\nb\n"), nil)
+		t := newTexts(context.Background(), strings.NewReader("a\nb\n"), inputs.Columns{})
 		t.skipped, t.end = from, to
 		return t
 	}

@@ -88,7 +88,8 @@ func (c *commands) predict(ctx context.Context, f predictFlags, folder string, a
 	if err := f.settle(); err != nil {
 		return err
 	}
-	if err := cmp.Or(f.shard.check(inputOf(args, nil), f.format), f.data.check(inputOf(args, nil))); err != nil {
+	if err := cmp.Or(f.shard.check(inputOf(args, inputs.Columns{}), f.format),
+		f.data.check(inputOf(args, inputs.Columns{}))); err != nil {
 		return err
 	}
 	least, err := minProbabilities(splitCommas(f.minProbability))
@@ -192,7 +193,7 @@ func (c *commands) outputOf(f predictFlags, targets []inputs.TargetColumn, from 
 	case "conll", "conllu":
 		return newSentences(f.format, from, targets, c.log)
 	}
-	column := func(role string) string { return slices.Concat(from.columns[role], []string{role})[0] }
+	column := func(role string) string { return slices.Concat(from.columns.Names[role], []string{role})[0] }
 	t := &table{
 		format: corpus.Format{Type: f.format}, text: column("text"),
 		targets: targets, keep: keep, log: c.log, dropped: map[string]bool{},

@@ -18,20 +18,28 @@ import (
 	"github.com/jenga-nlp/jenga/tasks"
 )
 
-// Columns has the names of the columns for text, pair and words, in the order of lookup, and for question, if a task
-// extracts spans of a context.
-type Columns map[string][]string
+// Columns are those of the data that texts are in.
+type Columns struct {
+	// Names has the names of the columns for text, pair and words, in the order of lookup, and for question, if a task
+	// extracts spans of a context.
+	Names map[string][]string
+	// Missing has the values of a column that stand for no text: a first text that is one is empty, a second one none.
+	Missing map[string][]string
+}
 
 // ColumnsOf returns the column names in the data of the run's tasks with the given names, of all without names.
 func ColumnsOf(data *dataset.Dataset, names ...string) Columns {
-	columns := Columns{}
+	var columns Columns
 	for t, task := range data.Experiment.Tasks {
 		if len(names) > 0 && !slices.Contains(names, task.Name) {
 			continue
 		}
 		columns.add(task.Data.Format)
+		for _, own := range task.Data.Formats { // of single files, without names of columns
+			columns.add(own)
+		}
 		if data.Tasks[t].Output().FromContext {
-			columns["question"] = []string{"question"}
+			columns.Names["question"] = []string{"question"}
 		}
 	}
 	return columns
@@ -39,20 +47,28 @@ func ColumnsOf(data *dataset.Dataset, names ...string) Columns {
 
 // ColumnsIn returns the column names that formats have.
 func ColumnsIn(formats ...corpus.Format) Columns {
-	columns := Columns{}
+	var columns Columns
 	for _, f := range formats {
 		columns.add(f)
 	}
 	return columns
 }
 
-func (c Columns) add(f corpus.Format) {
+func (c *Columns) add(f corpus.Format) {
+	if c.Names == nil {
+		c.Names, c.Missing = map[string][]string{}, map[string][]string{}
+	}
 	for _, named := range [][2]string{
 		{"text", "text"}, {"text", "question"}, {"pair", "pair"}, {"pair", "context"}, {"words", "words"},
 	} {
 		role, theirs := named[0], f.Fields[named[1]]
-		if theirs != "" && !slices.Contains(c[role], theirs) {
-			c[role] = append(c[role], theirs)
+		if theirs != "" && !slices.Contains(c.Names[role], theirs) {
+			c.Names[role] = append(c.Names[role], theirs)
+		}
+	}
+	for column, marks := range f.Missing {
+		if column != "" { // those for all columns are none of texts
+			c.Missing[column] = slices.Concat(c.Missing[column], marks)
 		}
 	}
 }
@@ -227,7 +243,7 @@ const wantText = "want plain text, or a JSON object with text, pair or words, or
 
 // Object is Parse for the fields of a JSON object at a place.
 func Object(given map[string]any, place corpus.Place, columns Columns) (Line, error) {
-	fields, rest, text := columns.apply(given)
+	fields, rest, text := columns.apply(given, nil)
 	if fields["text"] == nil && fields["words"] == nil && fields["question"] == nil {
 		return Line{Given: given, Fields: rest}, fmt.Errorf(
 			"%s: a JSON object with no text, words or question, its keys: %s; %s", place,
@@ -237,8 +253,8 @@ func Object(given map[string]any, place corpus.Place, columns Columns) (Line, er
 	return Line{Example: &e, Given: given, Fields: rest, Text: text}, err
 }
 
-// Read returns the records of the data file or folder at path as lines. A text that is a value that Missing lists for
-// its column is read as an empty one.
+// Read returns the records of the data file or folder at path as lines. A warning counts the texts that are read as
+// empty since Missing of the columns lists them.
 func Read(ctx context.Context, path string, format corpus.Format, columns Columns) ([]Line, error) {
 	own := format
 	if own.Missing = nil; format.Sentence != "" { // all other values pass through
@@ -251,9 +267,9 @@ func Read(ctx context.Context, path string, format corpus.Format, columns Column
 		return nil, err
 	}
 	lines := make([]Line, len(records))
-	texts, missing := 0, missingTexts{format: format, columns: columns}
+	texts, missing := 0, missingTexts{}
 	for i, r := range records {
-		fields, rest, text := missing.apply(r)
+		fields, rest, text := columns.apply(r.Fields, func(value string) { missing.add(r.Place, value) })
 		if fields["text"] != nil || fields["words"] != nil || fields["question"] != nil {
 			texts++
 		}
@@ -261,74 +277,70 @@ func Read(ctx context.Context, path string, format corpus.Format, columns Column
 		lines[i] = Line{r.Place.Line, err, &e, r.Fields, rest, text}
 	}
 	if texts == 0 && len(records) > 0 {
-		names := slices.Concat(columns["text"], columns["words"], columns["question"], []string{"text", "words"})
+		of := columns.Names
+		names := slices.Concat(of["text"], of["words"], of["question"], []string{"text", "words"})
 		return nil, fmt.Errorf("%s: no field for the text; want %s; available: %s", path,
 			strings.Join(names, " or "), records[0].FieldNames())
 	}
-	missing.warn()
+	missing.warn(format)
 	return lines, nil
 }
 
-// missingTexts counts the texts that are missing by the format's Missing.
+// missingTexts counts texts that are missing.
 type missingTexts struct {
-	format  corpus.Format
-	columns Columns
-	n       int
-	first   corpus.Place
-	value   string // of the first
+	n     int
+	first corpus.Place
+	value string // of the first
 }
 
-// apply is that of the columns, for a record in which such a first text is empty, and a second one is none.
-func (m *missingTexts) apply(r corpus.Record) (fields, rest map[string]any, text string) {
-	given := r.Fields
-	for _, column := range slices.Sorted(maps.Keys(m.format.Missing)) {
-		value, isText := r.Fields[column].(string)
-		of := corpus.Format{Missing: m.format.Missing, Fields: map[string]string{"text": column}}
-		first := column == "text" || column == "question" || slices.Contains(m.columns["text"], column)
-		second := column == "pair" || column == "context" || slices.Contains(m.columns["pair"], column)
-		if !isText || !first && !second || !of.IsMissing("text", value) {
-			continue
-		}
-		given = maps.Clone(given)
-		if given[column] = ""; !first {
-			given[column] = nil
-		}
-		if m.n++; m.n == 1 {
-			m.first, m.value = r.Place, value
-		}
+func (m *missingTexts) add(at corpus.Place, value string) {
+	if m.n++; m.n == 1 {
+		m.first, m.value = at, value
 	}
-	fields, rest, text = m.columns.apply(given)
-	for column := range rest {
-		rest[column] = r.Fields[column]
-	}
-	return fields, rest, text
 }
 
-func (m *missingTexts) warn() {
-	if m.n > 0 && m.format.Warn != nil {
-		m.format.Warn(m.first, fmt.Sprintf("%s by missing, as %q, %s read as empty", plugin.Count(m.n, "text"), m.value,
+func (m *missingTexts) warn(format corpus.Format) {
+	if m.n > 0 && format.Warn != nil {
+		format.Warn(m.first, fmt.Sprintf("%s by missing, as %q, %s read as empty", plugin.Count(m.n, "text"), m.value,
 			plugin.Agree(m.n, "is", "are")))
 	}
 }
 
 // apply returns given fields with the roles text, pair and words added by their columns, and the given fields that are
-// neither of the two texts; text is the name of the first one's, "" if there are words alone.
-func (c Columns) apply(given map[string]any) (fields, rest map[string]any, text string) {
+// neither of the two texts; text is the name of the first one's, "" if there are words alone. report, which may be nil,
+// gets each text that is missing.
+func (c Columns) apply(given map[string]any, report func(value string)) (fields, rest map[string]any, text string) {
 	fields, rest = maps.Clone(given), maps.Clone(given) // a column of one role may have the name of another
-	taken := map[string]bool{}                          // a field is one text, though several tasks may name it
-	column := map[string]string{}                       // role → the field that columns give
-	for _, role := range []string{"text", "pair", "words"} {
-		names := c[role]
-		free := func(name string) bool { value, _ := corpus.Field(given, name); return value != nil && !taken[name] }
-		if at := slices.IndexFunc(names, free); at >= 0 {
-			fields[role], _ = corpus.Field(given, names[at])
-			taken[names[at]], column[role] = true, names[at]
+	for role, names := range map[string][]string{"text": {"text", "question"}, "pair": {"pair", "context"}} {
+		for _, name := range names {
+			reported := report
+			if slices.Contains(c.Names[role], name) {
+				reported = nil // below
+			}
+			if given[name] != nil {
+				fields[name] = c.text(given[name], name, role, reported)
+			}
 		}
 	}
-	questioned := c["question"] != nil && given["question"] != nil && given["context"] != nil
+	taken := map[string]bool{}    // a field is one text, though several tasks may name it
+	column := map[string]string{} // role → the field that columns give
+	for _, role := range []string{"text", "pair", "words"} {
+		for _, name := range c.Names[role] {
+			if taken[name] {
+				continue
+			}
+			value, _ := corpus.Field(given, name)
+			if value = c.text(value, name, role, report); value != nil {
+				fields[role], taken[name], column[role] = value, true, name
+				break
+			}
+		}
+	}
+	question, context := fields["question"], fields["context"]
+	questioned := c.Names["question"] != nil && question != nil && context != nil
 	if questioned && column["text"] == "" && column["words"] == "" {
 		// they overrule other fields
-		fields["text"], fields["pair"], fields["words"] = given["question"], given["context"], nil
+		fields["text"], fields["pair"], fields["words"] = question, context, nil
 		column["text"], column["pair"] = "question", "context"
 	}
 	first, second := corpus.Record{Fields: fields}.TextFields()
@@ -338,4 +350,19 @@ func (c Columns) apply(given map[string]any) (fields, rest map[string]any, text 
 		text = cmp.Or(column["text"], first)
 	}
 	return fields, rest, text
+}
+
+// text returns the value of a column for a role, without a text that is missing, which report gets.
+func (c Columns) text(value any, name, role string, report func(value string)) any {
+	text, isText := value.(string)
+	if role == "words" || !isText || !corpus.IsMissingMark(text, c.Missing[name]) {
+		return value
+	}
+	if report != nil {
+		report(text)
+	}
+	if role == "text" {
+		return ""
+	}
+	return nil
 }

@@ -12,24 +12,26 @@ import (
 	"github.com/jenga-nlp/jenga/corpus"
 )
 
+type names = map[string][]string // of Columns
+
 func TestInputParsesPlainTextAndJSON(t *testing.T) {
-	named, questions := Columns{"text": {"body", "note"}, "pair": {"reply"}},
-		Columns{"text": {"body"}, "pair": {"context"}, "question": {"question"}}
+	named, questions := names{"text": {"body", "note"}, "pair": {"reply"}},
+		names{"text": {"body"}, "pair": {"context"}, "question": {"question"}}
 	for _, test := range []struct {
 		line, text, pair, err string
-		columns               Columns
+		columns               names
 	}{
 		{line: `{"body": "play", "reply": "adele"}`, text: "play", pair: "adele", columns: named},
 		{line: `{"note": "play", "text": "adele", "pair": "x"}`, text: "play", pair: "x", columns: named},
 		{line: `{"text": "play"}`, text: "play", columns: named},
 		{line: `{"body": "play", "text": "adele"}`, text: "play", pair: "adele",
-			columns: Columns{"text": {"body"}, "pair": {"text"}}},
+			columns: names{"text": {"body"}, "pair": {"text"}}},
 		{line: `{"text": "play", "context": "adele"}`, text: "play"},
 		// no pair with itself
-		{line: `{"b": "play"}`, text: "play", columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
+		{line: `{"b": "play"}`, text: "play", columns: names{"text": {"a", "b"}, "pair": {"b"}}},
 		{line: `{"a": "play", "b": "adele"}`, text: "play", pair: "adele",
-			columns: Columns{"text": {"a", "b"}, "pair": {"b"}}},
-		{line: `{"user": {"text": "play"}}`, text: "play", columns: Columns{"text": {"user.text"}}},
+			columns: names{"text": {"a", "b"}, "pair": {"b"}}},
+		{line: `{"user": {"text": "play"}}`, text: "play", columns: names{"text": {"user.text"}}},
 		{line: "play adele", text: "play adele"},
 		{line: "\ufeffplay adele", text: "play adele"},
 		{line: "[1, 2]", text: "[1, 2]"},
@@ -55,7 +57,7 @@ func TestInputParsesPlainTextAndJSON(t *testing.T) {
 			"plain text, or a JSON object with text, pair or words, or with question and context"},
 		{line: "play \xff", err: "line 1: not UTF-8: byte 0xff at offset 5"},
 	} {
-		e, err := Parse(test.line, 1, test.columns)
+		e, err := Parse(test.line, 1, Columns{Names: test.columns})
 		switch {
 		case test.err != "":
 			if err == nil || err.Error() != test.err {
@@ -70,24 +72,24 @@ func TestInputParsesPlainTextAndJSON(t *testing.T) {
 }
 
 func TestFieldsBesideTheTextsPassThrough(t *testing.T) {
-	columns := Columns{"text": {"body"}, "pair": {"reply"}, "words": {"tokens"}}
+	columns := names{"text": {"body"}, "pair": {"reply"}, "words": {"tokens"}}
 	for _, test := range []struct {
 		line    string
-		columns Columns
+		columns names
 		want    map[string]any
 	}{
 		{"plain", nil, nil},
 		{`{"id": 7, "text": "a", "pair": "b", "note": null}`, nil, map[string]any{"id": json.Number("7"), "note": nil}},
 		{`{"question": "a", "context": "b", "id": "x"}`, nil, map[string]any{"id": "x"}},
 		{`{"question": "a", "context": "b", "text": "c"}`, nil, map[string]any{"question": "a", "context": "b"}},
-		{`{"question": "a", "context": "b", "text": "c"}`, Columns{"question": {"question"}},
+		{`{"question": "a", "context": "b", "text": "c"}`, names{"question": {"question"}},
 			map[string]any{"text": "c"}},
 		{`{"body": "a", "reply": "b", "text": "c", "pair": "d"}`, columns, map[string]any{"text": "c", "pair": "d"}},
 		{`{"text": "a", "reply": "b"}`, columns, map[string]any{}},
 		{`{"tokens": ["a", "b"]}`, columns, map[string]any{"tokens": []any{"a", "b"}}}, // tags stand for them
 		{`{"words": ["a", "b"], "text": "a b"}`, nil, map[string]any{"words": []any{"a", "b"}}},
 	} {
-		line, err := Parse(test.line, 3, test.columns)
+		line, err := Parse(test.line, 3, Columns{Names: test.columns})
 		if err != nil || line.Number != 3 || !reflect.DeepEqual(line.Fields, test.want) {
 			t.Errorf("%s: %+v, %v, want the fields %v", test.line, line, err, test.want)
 		}
@@ -106,7 +108,8 @@ func TestTextsThatAreMissingAreEmpty(t *testing.T) {
 	}}
 	read := func(missing map[string][]string) (texts []string) {
 		format.Missing = missing
-		lines, err := Read(t.Context(), path, format, Columns{"text": {"body"}, "pair": {"reply"}})
+		lines, err := Read(t.Context(), path, format, ColumnsIn(
+			corpus.Format{Fields: map[string]string{"text": "body", "pair": "reply"}, Missing: missing}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,8 +137,36 @@ func TestTextsThatAreMissingAreEmpty(t *testing.T) {
 		t.Fatal(err)
 	}
 	format.Sentence, format.Missing = "Sentence", map[string][]string{"": {"n/a"}}
-	lines, err := Read(t.Context(), path, format, Columns{"words": {"Word"}})
+	lines, err := Read(t.Context(), path, format, Columns{Names: names{"words": {"Word"}}})
 	if err != nil || len(lines) != 2 || lines[0].Example.Text != "so it" {
 		t.Errorf("%v, %v", lines, err)
+	}
+}
+
+// Lines and requests have the texts that are missing by the lists of all formats that they may be in.
+func TestTextsOfObjectsThatAreMissingAreEmpty(t *testing.T) {
+	columns := ColumnsIn(corpus.Format{Fields: map[string]string{"text": "body", "pair": "reply"},
+		Missing: map[string][]string{"": {"so"}, "body": {"-"}}},
+		corpus.Format{Missing: map[string][]string{"body": {"n/a", "-1"}, "reply": {"n/a"}, "text": {"n/a"}}},
+		corpus.Format{Fields: map[string]string{"text": "user.text"}, Missing: map[string][]string{"user.text": {"-"}}})
+	for object, want := range map[string]string{
+		`{"body": "n/a", "reply": "so"}`:      "|so|true",
+		`{"body": " n/a ", "id": ["n/a"]}`:    "||false",
+		`{"body": "-", "reply": "n/a"}`:       "||false",
+		`{"body": "-1.0"}`:                    "||false",
+		`{"body": "so"}`:                      "so||false",
+		`{"user": {"text": "-"}}`:             "||false",
+		`{"text": "n/a", "pair": "n/a"}`:      "|n/a|true",
+		`{"text": ["n/a"], "body": "n/a it"}`: "n/a it||false",
+		"n/a":                                 "n/a||false", // of no column
+	} {
+		line, err := Parse(object, 1, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := line.Example
+		if got := fmt.Sprintf("%s|%s|%v", e.Text, e.Pair, e.Paired); got != want {
+			t.Errorf("%s: %s, want %s", object, got, want)
+		}
 	}
 }

@@ -214,6 +214,7 @@ func readText(value any, place string, columns inputs.Columns) text {
 	fields, ok := value.(map[string]any)
 	if s, isText := value.(string); isText {
 		fields, ok = map[string]any{"text": s}, true
+		columns.Missing = nil // no column has it
 	}
 	if !ok {
 		return text{err: fmt.Errorf("%s: want a text, or an object with text, pair or words", place)}
@@ -228,7 +229,7 @@ func readText(value any, place string, columns inputs.Columns) text {
 // checkText returns an error for fields of a text that contradict each other or are of another type, and for those that
 // neither a form of a text nor the run's data has.
 func checkText(fields map[string]any, columns inputs.Columns) error {
-	known := slices.Concat(corpus.TextFields, slices.Concat(slices.Collect(maps.Values(columns))...))
+	known := slices.Concat(corpus.TextFields, slices.Concat(slices.Collect(maps.Values(columns.Names))...))
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("unknown field %q%s", name, nearest(name, corpus.TextFields))
@@ -248,7 +249,7 @@ func checkText(fields map[string]any, columns inputs.Columns) error {
 	var forms []string // of the text
 	for _, role := range []string{"text", "words", "question"} {
 		given := func(name string) bool { return fields[name] != nil }
-		names := append([]string{role}, columns[role]...)
+		names := append([]string{role}, columns.Names[role]...)
 		if at := slices.IndexFunc(names, given); at >= 0 && !slices.Contains(forms, names[at]) {
 			forms = append(forms, names[at])
 		}

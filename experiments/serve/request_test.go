@@ -228,7 +228,8 @@ func TestALongTextIs422(t *testing.T) {
 }
 
 func TestFieldsThatTheDataNamesAreFormsOfATextToo(t *testing.T) {
-	columns := inputs.Columns{"text": {"body", "subject"}, "words": {"tokens"}, "question": {"question"}}
+	columns := inputs.Columns{Names: map[string][]string{"text": {"body", "subject"}, "words": {"tokens"},
+		"question": {"question"}}}
 	for fields, want := range map[string]string{
 		`{"body": "a"}`: "", `{"tokens": ["a"]}`: "", `{"body": "a", "pair": "b"}`: "",
 		`{"body": "a", "words": ["a"]}`:  "body and words: want one of them",

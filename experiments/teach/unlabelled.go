@@ -48,14 +48,16 @@ func (t *Teachers) readUnlabelled(ctx context.Context, classes [][]int) error {
 	}
 	columns := inputs.ColumnsOf(t.built.Data)
 	for name, column := range from.Columns {
-		columns[name] = []string{column}
-		delete(columns, "question")
+		columns.Names[name] = []string{column}
+		delete(columns.Names, "question")
 	}
 
 	var mistakes plugin.Mistakes
 	sum := crc32.New(files.CRC32C)
 	for _, path := range from.Files.Paths() {
-		lines, err := inputs.Read(ctx, path, from.FormatOf(path), columns)
+		format := from.FormatOf(path)
+		columns.Missing = format.Missing // that of the tasks is of their files
+		lines, err := inputs.Read(ctx, path, format, columns)
 		if err == nil {
 			err = checkLines(path, lines, from)
 		}
