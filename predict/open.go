@@ -164,14 +164,27 @@ func (o *Opened) PassesWarnings(names ...string) []plugin.Warning {
 // float32 or, where it is quantized, int8, or the precision is slow on this processor.
 func (o *Opened) SetPrecision(precision nn.Precision) (err error) {
 	o.Model.Precision, err = PrecisionOf(o.Model.Encoder, precision)
-	if of := o.About.Quantized; err != nil && of != nil {
-		return fmt.Errorf("%w, %s", err, filepath.Join(o.Folder, filepath.FromSlash(of.Run)))
+	var one *PrecisionError
+	if of := o.About.Quantized; of != nil && errors.As(err, &one) {
+		one.Run = filepath.Join(o.Folder, filepath.FromSlash(of.Run))
 	}
 	return err
 }
 
-// ErrOnePrecision is the error of a precision that an encoder of quantized weights does not have.
-var ErrOnePrecision = errors.New("have no other precision")
+// PrecisionError is the error of a precision that an encoder of quantized weights does not have.
+type PrecisionError struct {
+	Own nn.Precision // that it has
+	Run string       // that the weights were made of; "": it is not known
+}
+
+func (e *PrecisionError) Error() string {
+	text := fmt.Sprintf("the weights are quantized to %v, and have no other precision; leave it out, or open the run "+
+		"that they were made of", e.Own)
+	if e.Run != "" {
+		text += ", " + e.Run
+	}
+	return text
+}
 
 // PrecisionOf returns the precision in which an encoder multiplies that is to multiply in wanted, as SetPrecision does.
 func PrecisionOf(encoder encoders.Encoder, wanted nn.Precision) (nn.Precision, error) {
@@ -180,8 +193,7 @@ func PrecisionOf(encoder encoders.Encoder, wanted nn.Precision) (nn.Precision, e
 	case own != nn.Float32 && wanted == own:
 		return own, nil
 	case own != nn.Float32:
-		return own, fmt.Errorf("the weights are quantized to %v, and %w; leave it out, or open the run that they were "+
-			"made of", own, ErrOnePrecision)
+		return own, &PrecisionError{Own: own}
 	case wanted == nn.Int8 && about.Device != "":
 		return own, fmt.Errorf("%v is of the processor only; want device: cpu", wanted)
 	case wanted != nn.Float32 && !about.MixedPrecision:

@@ -69,7 +69,7 @@ func writeError(log io.Writer, err error) int {
 		return exitInterrupted
 	case errors.Is(err, errReported):
 		return exitMistake
-	case errors.As(err, &usage), errors.Is(err, predict.ErrOnePrecision): // which only a flag asks for
+	case errors.As(err, &usage):
 		fmt.Fprintf(log, "%v\n", err)
 		return exitUsage
 	}

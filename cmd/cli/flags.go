@@ -383,7 +383,16 @@ func (f precisionFlag) set(to func(nn.Precision) error) error {
 		return nil
 	}
 	if err := to(nn.Precision(slices.Index(precisions, string(f)))); err != nil {
-		return fmt.Errorf("--precision %s: %w", f, err)
+		return ofPrecision(fmt.Errorf("--precision %s: %w", f, err))
 	}
 	return nil
+}
+
+// ofPrecision returns an error where --precision may be given: as one of usage if the weights have another one alone.
+func ofPrecision(err error) error {
+	var one *predict.PrecisionError
+	if errors.As(err, &one) {
+		return usageError{err}
+	}
+	return err
 }

@@ -170,7 +170,7 @@ func (c *commands) serve(ctx context.Context, f serveFlags, folders []string) er
 	defer signal.Stop(hangups)
 	server, err := serve.New(ctx, folders, f.options)
 	if err != nil {
-		return ofDevice(err)
+		return ofPrecision(ofDevice(err))
 	}
 	defer boundMemory(f.options.MaxBytes)()
 	listener, connections, err := f.listener()

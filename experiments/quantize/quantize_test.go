@@ -142,7 +142,10 @@ func TestAQuantizedRunOfACheckpointNamesIt(t *testing.T) {
 	// as a Go program opens it
 	for _, precision := range []nn.Precision{nn.Float32, nn.BFloat16} {
 		_, err = predict.Open(t.Context(), out, predict.Options{Precision: &precision})
-		if err == nil || !strings.Contains(err.Error(), "the weights are quantized to int8") {
+		var one *predict.PrecisionError
+		want := predict.PrecisionError{Own: nn.Int8, Run: filepath.Join(folder, runfolder.LastDir)}
+		if !errors.As(err, &one) || *one != want ||
+			!strings.Contains(err.Error(), "the weights are quantized to int8") {
 			t.Errorf("in %v: %v", precision, err)
 		}
 	}
