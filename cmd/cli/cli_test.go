@@ -319,6 +319,11 @@ func TestFlags(t *testing.T) {
 		{"train --num-train-epochs 3", exitUsage, `"--num-train-epochs"; want --set training.num_epochs=VALUE`},
 		{"train --batch-size 3", exitUsage, `"--batch-size"; want --set training.batch_size=VALUE`},
 		{"train --seed 3", exitUsage, `no flag "--seed"; want --set seed=VALUE`},
+		{"train --project-name x", exitUsage, `no flag "--project-name"; want --set project_name=VALUE`},
+		{"train --run-name x", exitUsage, `no flag "--run-name"; want --set project_name=VALUE`},
+		{"train --model x", exitUsage, `no flag "--model"; want --set model.base_model=MODEL`},
+		{"train --training x", exitUsage, `no flag "--training"; `},
+		{"train --text-column x", exitUsage, `no flag "--text-column"; available: `}, // of which task?
 		{"train --tasks 3", exitUsage, `no flag "--tasks"; available: `},
 		{"serve x --port 9000", exitUsage, `jenga serve: no flag "--port"; want --listen :PORT`},
 		{"eval x --epochs 3", exitUsage, `jenga eval: no flag "--epochs"; available: --against`},

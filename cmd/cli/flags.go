@@ -202,29 +202,30 @@ func flagError(cmd *cobra.Command, err error) error {
 	return usageErrorf("%w\n%s --help lists the flags", err, cmd.CommandPath())
 }
 
-// ofOtherPrograms are flags of other programs, which users expect, and what stands for them here, beside those that are
-// keys of the experiment file.
-var ofOtherPrograms = map[string]string{
-	"--model":      "--set model.base_model=MODEL",
-	"--output":     "--out DIR",
-	"--output-dir": "--out DIR",
-	"--port":       "--listen :PORT",
-	"--host":       "--listen HOST:PORT",
-	"--address":    "--listen HOST:PORT",
+// flagsOfOtherPrograms are flags of other programs, which users expect, and the flag with its value that stands for
+// them here, beside those that are keys of the experiment file.
+var flagsOfOtherPrograms = map[string][2]string{
+	"--model":      {"set", "model.base_model=MODEL"},
+	"--output":     {"out", "DIR"},
+	"--output-dir": {"out", "DIR"},
+	"--port":       {"listen", ":PORT"},
+	"--host":       {"listen", "HOST:PORT"},
+	"--address":    {"listen", "HOST:PORT"},
 }
 
 // takesInstead returns what a command takes in place of a flag that it does not have, "" where nothing is known.
 func takesInstead(cmd *cobra.Command, flag string) string {
-	want := ofOtherPrograms[flag]
-	key := config.KeyMeant(strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"))
-	if section, _, within := strings.Cut(key, "."); want == "" && (within && section != "tasks" || key == "seed") {
-		want = "--set " + key + "=VALUE"
+	want, known := flagsOfOtherPrograms[flag]
+	if !known {
+		key := config.SettingMeant(strings.ReplaceAll(strings.TrimPrefix(flag, "--"), "-", "_"))
+		if known = key != ""; known {
+			want = [2]string{"set", key + "=VALUE"}
+		}
 	}
-	own, _, _ := strings.Cut(strings.TrimPrefix(want, "--"), " ")
-	if cmd.Flags().Lookup(own) == nil {
+	if !known || cmd.Flags().Lookup(want[0]) == nil {
 		return ""
 	}
-	return want
+	return "--" + want[0] + " " + want[1]
 }
 
 func flagNames(cmd *cobra.Command) []string {

@@ -81,9 +81,17 @@ var ofOtherPrograms = map[string]string{
 	"tasks.TASK.heads.HEAD.label_smoothing": "label_smoothing label_smoothing_factor",
 }
 
-// KeyMeant returns the whole name of the key that a user means by one that may be of another program, as
-// training.learning_rate for lr and learning_rate, and tasks.TASK.data.text for text_column; "" if none is known.
-func KeyMeant(key string) string { return cmp.Or(ofOtherProgram(key), wholeKey(key, "")) }
+// SettingMeant returns the whole name of the key that a user means by one that may be of another program, as
+// training.learning_rate for lr and learning_rate; "" if none is known, or if it is a section or a key of a task, of
+// which there may be several.
+func SettingMeant(key string) string {
+	whole := cmp.Or(ofOtherProgram(key), wholeKey(key, ""))
+	section := whole == "tasks" || slices.Contains(Sections{}.Names(), whole)
+	if section || strings.HasPrefix(whole, "tasks.") {
+		return ""
+	}
+	return whole
+}
 
 func ofOtherProgram(key string) string {
 	for whole, others := range ofOtherPrograms {
