@@ -157,9 +157,12 @@ func TestFieldsThatLookLikeMarksAreWarnedOf(t *testing.T) {
 				`times; ` +
 				"data: split: {column: split}"},
 		"a split with another value": {"a.csv", "text,label,split\n" + rows(4, "a%d,x,train") + "b,y,test\nc,x,eval\n",
-			"", "data: split: {column: split} reads it as the split of its records, with where_not: {split: [eval]}"},
+			"", "data: split: {column: split} reads train, dev and test as the splits of its records, with " +
+				"where_not: {split: [eval]}"},
 		"a split of MultiNLI": {"a.csv", "text,label,part\na,x,train\nb,y,validation_mismatched\nc,x,test_matched\n",
-			"", "data: split: {column: part} reads it as the split of its records, with where_not: {part: [test_"},
+			"", "data: where: {part: [train]} uses the records of train alone; split: {column: part} reads train, "},
+		"parts of splits": {"a.csv", "text,label,split\na,x,train-01\nb,y,train-02\nc,x,test-01\n", "",
+			`data: where: {split: ["train-01", "train-02"]} uses the records of train alone`},
 		"a split that some lack": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "split": "train"}`) +
 			`{"text": "b", "label": "y"}` + "\n" + `{"text": "c", "label": "y", "split": "test"}`, "", `{split: [""]}`},
 		"a split in lists": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "split": ["train"]}`) +

@@ -127,42 +127,55 @@ func (f *marker) add(name, value string) bool {
 	return f.split || f.mark
 }
 
-// remedy returns the keys of data that use the field, "" if it is no mark.
-func (f *marker) remedy(name string) string {
-	if splits, others := f.splits(name); f.split && len(splits) > 1 {
-		text := fmt.Sprintf("split: {column: %s} reads it as the split of its records", flow(name))
-		if len(others) > 0 {
-			text += fmt.Sprintf(", with where_not: {%s: %s} to leave out those of no split that it knows", flow(name),
-				flowList(others))
+// remedy returns the keys of data that use the field, "" if it is no mark, and whether its values are those of splits.
+func (f *marker) remedy(name string) (text string, isSplit bool) {
+	if f.split {
+		if text := f.splitRemedy(name); text != "" {
+			return text, true
 		}
-		return text
 	}
 	if !f.mark {
-		return ""
+		return "", false
 	}
 	marks := corpus.MarksOf(name, f.values)
 	if marks.Tool {
 		marks.Leave = append(marks.Leave, marks.Open...)
 	}
 	if len(marks.Use) == 0 || len(marks.Leave) == 0 {
-		return ""
+		return "", false
 	}
 	return fmt.Sprintf("where_not: {%s: %s} leaves such records out, where: {%[1]s: %[3]s} uses the others alone",
-		flow(name), flowList(marks.Leave), flowList(marks.Use))
+		flow(name), flowList(marks.Leave), flowList(marks.Use)), false
 }
 
-// splits returns the splits that the values may name, and the values that split: {column: …} does not read.
-func (f *marker) splits(name string) (found map[string]bool, others []string) {
-	found = map[string]bool{}
+// splitRemedy returns the keys of data that use a field of splits, "" if its values are of one alone.
+func (f *marker) splitRemedy(name string) string {
+	like, known := map[string]bool{}, map[string]bool{}
+	var others, training []string
 	for _, value := range slices.Sorted(maps.Keys(f.values)) {
-		if split, _ := corpus.LikeSplit(name, value); split != "" {
-			found[split] = true
+		split, _ := corpus.LikeSplit(name, value)
+		if like[split] = split != ""; split == "train" {
+			training = append(training, value)
 		}
-		if _, known := corpus.SplitNamed(value); !known {
+		if split, ok := corpus.SplitNamed(value); ok {
+			known[split] = true
+		} else {
 			others = append(others, value)
 		}
 	}
-	return found, others
+	delete(like, "")
+	switch field := flow(name); {
+	case len(like) < 2:
+		return ""
+	case len(known) < 2 && len(training) > 0:
+		return fmt.Sprintf("where: {%s: %s} uses the records of train alone; split: {column: %[1]s} reads train, dev "+
+			"and test", field, flowList(training))
+	case len(known) < 2 || len(others) == 0:
+		return fmt.Sprintf("split: {column: %s} reads train, dev and test as the splits of its records", field)
+	default:
+		return fmt.Sprintf("split: {column: %s} reads train, dev and test as the splits of its records, with "+
+			"where_not: {%[1]s: %s} to leave out those of no split that it knows", field, flowList(others))
+	}
 }
 
 // warnMarks warns of each field that looks like a mark and that no task of the group uses.
@@ -173,8 +186,7 @@ func (p *pass) warnMarks() {
 		if found == nil || p.uses(name) {
 			continue
 		}
-		remedy := found.remedy(name)
-		isSplit := strings.HasPrefix(remedy, "split: ")
+		remedy, isSplit := found.remedy(name)
 		if remedy == "" || isSplit && task.Data.Split.Column != "" {
 			continue
 		}

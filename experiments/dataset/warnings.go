@@ -257,13 +257,13 @@ func similarLabels(counts map[string]int, spans bool) string {
 	if len(found) == 0 {
 		return ""
 	}
-	return "labels that differ only in white space, case, quotation marks, invisible characters or Unicode " +
-		"normalisation are different labels: " + withCounts(found, counts) + "; data: {clean: " +
+	return "labels that differ only in white space, case, quotation marks, HTML entities, invisible characters or " +
+		"Unicode normalisation are different labels: " + withCounts(found, counts) + "; data: {clean: " +
 		cleanFor(alike, counts, spans) + "} reads them as one"
 }
 
 // cleanFor returns the option clean that makes one label of those that look alike: without a map, if that is enough,
-// else with one to the label of each that occurs most often.
+// else with one to the label of each that has no more characters than are seen, and occurs most often.
 func cleanFor(alike map[string][]string, counts map[string]int, spans bool) string {
 	for _, option := range []struct {
 		text  string
@@ -290,10 +290,18 @@ func cleanFor(alike map[string][]string, counts map[string]int, spans bool) stri
 			times[label] += counts[name]
 		}
 	}
+	plain := func(label string) int {
+		if strings.ToLower(strings.ReplaceAll(label, " ", "")) == corpus.Look(label) {
+			return 1
+		}
+		return 0
+	}
 	var entries []string
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		slices.Sort(labels[key])
-		to := slices.MaxFunc(labels[key], func(a, b string) int { return cmp.Or(times[a]-times[b], len(b)-len(a)) })
+		to := slices.MaxFunc(labels[key], func(a, b string) int {
+			return cmp.Or(plain(a)-plain(b), times[a]-times[b], len(b)-len(a))
+		})
 		for _, label := range labels[key] {
 			if label != to {
 				entries = append(entries, flow(label)+": "+flow(to))

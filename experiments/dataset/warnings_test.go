@@ -31,8 +31,8 @@ func texts(t *testing.T, task, train, dev string) []string {
 
 // doubtful is data that can be read, but is likely to be wrong, and its warnings.
 // alike begins the warning of labels that look alike.
-const alike = `head "mood": labels that differ only in white space, case, quotation marks, invisible characters or ` +
-	"Unicode normalisation are different labels: "
+const alike = `head "mood": labels that differ only in white space, case, quotation marks, HTML entities, ` +
+	"invisible characters or Unicode normalisation are different labels: "
 
 var doubtful = map[string]struct {
 	task, train, dev string
@@ -67,8 +67,8 @@ var doubtful = map[string]struct {
 		},
 	},
 	"forms of accents, and characters without width": {
-		train: "so good,Grün\nso bad,Gru\u0308n\nso so,Grün\u200b\nso fair,rot\n", dev: "very good,rot\n",
-		want: []string{alike + `"Gru\u0308n" 1 time, "Grün" 1 time, "Grün\u200b" 1 time; ` +
+		train: "so good,Grün\nso bad,Gru\u0308n\nso so,Grün\u200b\nso fair,rot\n", dev: "very good,Grün\u200b\n",
+		want: []string{alike + `"Gru\u0308n" 1 time, "Grün" 1 time, "Grün\u200b" 2 times; ` +
 			`data: {clean: {map: {"Gru\u0308n": "Grün", "Grün\u200b": "Grün"}}} reads them as one`},
 	},
 	"quotation marks and entities of HTML": {
