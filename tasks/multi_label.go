@@ -214,7 +214,7 @@ func (m multiLabel) undivided(of *dividedTexts) string {
 		}
 		if joined >= fewest && joined > max(others, of.several) {
 			return fmt.Sprintf("%d targets have %q between names of labels, as %q, and are learned as one label; "+
-				"separator: %q divides the labels of a text", joined, mark, first, mark)
+				"separator: %q beside type divides the labels of a text", joined, mark, first, mark)
 		}
 	}
 	return ""

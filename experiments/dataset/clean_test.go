@@ -330,6 +330,18 @@ func TestWarningsOfMissingValues(t *testing.T) {
 	}
 }
 
+func TestTheTagOfFullStopsIsNoMissingValue(t *testing.T) {
+	data, err := load(t, "  - {name: pos, type: tagging, data: {train: a.conll, split: {dev: 0}}}\n",
+		map[string]string{"a.conll": strings.Repeat("so N\n. .\n\n", 3) + "- -\n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(plugin.Lines(data.Warnings), "\n")
+	if !strings.Contains(got, `are learned as labels: "-" 1 time;`) {
+		t.Errorf("warnings %q, want one of - alone", got)
+	}
+}
+
 func TestAColumnOfNumbersWithAFewTextsIsOneError(t *testing.T) {
 	text := "text,price\n" + rows(380, "a %d,1.5") + rows(10, "b %d,n/a") + rows(2, "c %d,>48")
 	_, err := load(t, "  - {name: price, type: regression, data: {train: a.csv, value: price}}\n",

@@ -150,44 +150,46 @@ func TestTheSplitOfTheSharedCase(t *testing.T) {
 	}
 }
 
+// looksLikeMarks are files with fields that look like marks of records, or splits, and what warns of them.
+var looksLikeMarks = map[string]struct{ file, text, keys, want string }{
+	"a split": {"a.csv", "text,label,split\n" + rows(4, "a%d,x,train") + "b,y,test\n", "",
+		`field "split" of a.csv looks like the split of its records and is not used: "test" 1 time, "train" 4 ` +
+			`times; data: split: {column: split}`},
+	"a split with another value": {"a.csv", "text,label,split\n" + rows(4, "a%d,x,train") + "b,y,test\nc,x,eval\n",
+		"", "data: split: {column: split} reads train, dev and test as the splits of its records, with " +
+			"where_not: {split: [eval]}"},
+	"a split of MultiNLI": {"a.csv", "text,label,part\na,x,train\nb,y,validation_mismatched\nc,x,test_matched\n",
+		"", "data: where: {part: [train]} uses the records of train alone; split: {column: part} reads train, "},
+	"parts of splits": {"a.csv", "text,label,split\na,x,train-01\nb,y,train-02\nc,x,test-01\n", "",
+		`data: where: {split: ["train-01", "train-02"]} uses the records of train alone`},
+	"a split that some lack": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "split": "train"}`) +
+		`{"text": "b", "label": "y"}` + "\n" + `{"text": "c", "label": "y", "split": "test"}`, "", `{split: [""]}`},
+	"a split in lists": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "split": ["train"]}`) +
+		`{"text": "b", "label": "y", "split": ["test"]}` + "\n", "", "data: split: {column: split}"},
+	"a split of a sentence's rows": {"a.csv", "s,text,label,split\n1,a,x,train\n1,b,y,train\n2,c,x,test\n" +
+		"2,d,y,test\n", "sentence: s, text: '', words: text, label: s", "data: split: {column: split}"},
+	"means of transport": {"a.csv", "text,label,by\na,x,train\nb,y,bus\nc,x,test\n", "", ""},
+	"MASSIVE's partition": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "partition": "train"}`) +
+		`{"text": "b", "label": "x", "partition": "dev"}` + "\n", "", "data: split: {column: partition}"},
+	"Prodigy's answer": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "answer": "accept"}`) +
+		rows(2, `{"text": "b%d", "label": "y", "answer": "reject"}`), "",
+		"data: where_not: {answer: [reject]} leaves such records out, where: {answer: [accept]}"},
+	"a flag of rejected ones": {"a.csv", "text,label,is_rejected\na,x,False\nb,y,True\n", "",
+		`data: where_not: {is_rejected: [True]}`},
+	"a flag that others lack": {"a.jsonl", rows(3, `{"text": "a%d", "label": "x"}`) +
+		`{"text": "b", "label": "y", "meta": {"was_cancelled": true}}` + "\n", "",
+		`data: where_not: {meta.was_cancelled: [true]}`},
+	"a status": {"a.csv", "text,label,review\na,x,ok\nb,y,skipped\nc,x,in progress\n", "",
+		"where_not: {review: [skipped]}"},
+	"a split that is used": {"a.csv", "text,label,split\na,x,train\nb,y,test\n", "split: {column: split}", ""},
+	"a mark that is used":  {"a.csv", "text,label,status\na,x,done\nb,y,rejected\n", "where: {status: done}", ""},
+	"a label":              {"a.csv", "text,status\na,valid\nb,rejected\n", "label: status", ""},
+	"one split":            {"a.csv", "text,label,split\na,x,train\nb,y,train\n", "", ""},
+	"other words":          {"a.csv", "text,label,status\na,x,open\nb,y,closed\n", "", ""},
+}
+
 func TestFieldsThatLookLikeMarksAreWarnedOf(t *testing.T) {
-	for name, test := range map[string]struct{ file, text, keys, want string }{
-		"a split": {"a.csv", "text,label,split\n" + rows(4, "a%d,x,train") + "b,y,test\n", "",
-			`field "split" of a.csv looks like the split of its records and is not used: "test" 1 time, "train" 4 ` +
-				`times; ` +
-				"data: split: {column: split}"},
-		"a split with another value": {"a.csv", "text,label,split\n" + rows(4, "a%d,x,train") + "b,y,test\nc,x,eval\n",
-			"", "data: split: {column: split} reads train, dev and test as the splits of its records, with " +
-				"where_not: {split: [eval]}"},
-		"a split of MultiNLI": {"a.csv", "text,label,part\na,x,train\nb,y,validation_mismatched\nc,x,test_matched\n",
-			"", "data: where: {part: [train]} uses the records of train alone; split: {column: part} reads train, "},
-		"parts of splits": {"a.csv", "text,label,split\na,x,train-01\nb,y,train-02\nc,x,test-01\n", "",
-			`data: where: {split: ["train-01", "train-02"]} uses the records of train alone`},
-		"a split that some lack": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "split": "train"}`) +
-			`{"text": "b", "label": "y"}` + "\n" + `{"text": "c", "label": "y", "split": "test"}`, "", `{split: [""]}`},
-		"a split in lists": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "split": ["train"]}`) +
-			`{"text": "b", "label": "y", "split": ["test"]}` + "\n", "", "data: split: {column: split}"},
-		"a split of a sentence's rows": {"a.csv", "s,text,label,split\n1,a,x,train\n1,b,y,train\n2,c,x,test\n" +
-			"2,d,y,test\n", "sentence: s, text: '', words: text, label: s", "data: split: {column: split}"},
-		"means of transport": {"a.csv", "text,label,by\na,x,train\nb,y,bus\nc,x,test\n", "", ""},
-		"MASSIVE's partition": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "partition": "train"}`) +
-			`{"text": "b", "label": "x", "partition": "dev"}` + "\n", "", "data: split: {column: partition}"},
-		"Prodigy's answer": {"a.jsonl", rows(4, `{"text": "a%d", "label": "x", "answer": "accept"}`) +
-			rows(2, `{"text": "b%d", "label": "y", "answer": "reject"}`), "",
-			"data: where_not: {answer: [reject]} leaves such records out, where: {answer: [accept]}"},
-		"a flag of rejected ones": {"a.csv", "text,label,is_rejected\na,x,False\nb,y,True\n", "",
-			`data: where_not: {is_rejected: [True]}`},
-		"a flag that others lack": {"a.jsonl", rows(3, `{"text": "a%d", "label": "x"}`) +
-			`{"text": "b", "label": "y", "meta": {"was_cancelled": true}}` + "\n", "",
-			`data: where_not: {meta.was_cancelled: [true]}`},
-		"a status": {"a.csv", "text,label,review\na,x,ok\nb,y,skipped\nc,x,in progress\n", "",
-			"where_not: {review: [skipped]}"},
-		"a split that is used": {"a.csv", "text,label,split\na,x,train\nb,y,test\n", "split: {column: split}", ""},
-		"a mark that is used":  {"a.csv", "text,label,status\na,x,done\nb,y,rejected\n", "where: {status: done}", ""},
-		"a label":              {"a.csv", "text,status\na,valid\nb,rejected\n", "label: status", ""},
-		"one split":            {"a.csv", "text,label,split\na,x,train\nb,y,train\n", "", ""},
-		"other words":          {"a.csv", "text,label,status\na,x,open\nb,y,closed\n", "", ""},
-	} {
+	for name, test := range looksLikeMarks {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("XDG_CACHE_HOME", t.TempDir())
 			for _, keys := range []string{"", "stream: true"} {
@@ -219,6 +221,8 @@ func TestMistakesOfASplitColumn(t *testing.T) {
 			`field "split" has 1 value that names no split: "holdout" 2 times (first: a.csv:3); want train, dev ` +
 				`(val, ` +
 				`valid, validation) or test; where_not: {split: [holdout]} leaves these out`},
+		"values of another field": {"text,label,split\na,x,so\nb,x,no\nc,x,no\n", "path: a.csv",
+			`"no" 2 times (first: a.csv:3); want train, dev (val, valid, validation) or test` + "\n"},
 		"an empty one": {"text,label,split\na,x,train\nb,x,\n", "path: a.csv",
 			`a.csv:3: task "a": field "split", which split: column names, is empty; want train, dev or test`},
 		"no such field": {"text,label,split\na,x,train\nb,x,test\n", "path: a.csv, split: {column: part}",
@@ -235,7 +239,7 @@ func TestMistakesOfASplitColumn(t *testing.T) {
 			}
 			_, err := load(t, fmt.Sprintf("  - {name: a, type: classification, data: {%s}}\n", test.keys),
 				map[string]string{"a.csv": test.text, "b.csv": "text,label\na,x\n"})
-			if err == nil || !strings.Contains(err.Error(), test.want) {
+			if err == nil || !strings.Contains(err.Error()+"\n", test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})

@@ -330,7 +330,7 @@ func (d *divisible) otherSplits() string {
 	text := fmt.Sprintf("field %q has %s that %s no split: %s; want train, dev (val, valid, validation) or test",
 		d.data.Split.Column, plugin.Count(len(values), "value"), plugin.Agree(len(values), "names", "name"),
 		list(shown))
-	if len(values) > mostMarks {
+	if len(values) > mostMarks || len(d.values) == 0 { // or it names no split at all
 		return text
 	}
 	return fmt.Sprintf("%s; where_not: {%s: %s} leaves these out", text, flow(d.data.Split.Column), flowList(values))

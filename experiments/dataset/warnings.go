@@ -183,7 +183,8 @@ func (d *Dataset) checkQuality(group *Group) (warnings []plugin.Warning) {
 		if d.Tasks[of.Number].Output().HasLabels {
 			counts := labelCounts(group, h)
 			spans := tasks.DescriptionOf(d.Tasks[of.Number]).Spans != nil
-			found = append(nonEmpty(missingLabels(counts, group.surveys[config.Train].Heads[h].Labels),
+			inTrain := group.surveys[config.Train].Heads[h].Labels
+			found = append(nonEmpty(missingLabels(counts, inTrain, d.Tasks[of.Number].Output().PerWord),
 				similarLabels(counts, spans), texts.contradictions(h)), found...)
 		} else {
 			found = append(nonEmpty(missingNumbers(group, h)), found...)
@@ -211,9 +212,13 @@ func labelCounts(group *Group, h int) map[string]int {
 	return counts
 }
 
-// missingLabels warns of labels that may stand for a missing value; inTrain has those of the training examples.
-func missingLabels(counts, inTrain map[string]int) string {
+// missingLabels warns of labels that may stand for a missing value; inTrain has those of the training examples. Of
+// words, "." is the tag of full stops.
+func missingLabels(counts, inTrain map[string]int, ofWords bool) string {
 	found := corpus.LooksMissing(counts, inTrain)
+	if ofWords {
+		found = slices.DeleteFunc(found, func(label string) bool { return label == "." })
+	}
 	if len(found) == 0 {
 		return ""
 	}
@@ -493,14 +498,16 @@ func (d *duplicates) overlap() string {
 		" are in train too: metrics on them say") + " nothing about new texts" + d.apart()
 }
 
-// apart says how texts that are the same stay in one split, "" where no file is divided: by the field of the text.
+// apart says how texts that are the same stay in one split, "" where no file is divided, or its records name their
+// splits: by the field of the text.
 func (d *duplicates) apart() string {
-	if d.group.Divided == nil {
+	data := d.data.Experiment.Tasks[d.group.Tasks[0]].Data
+	if d.group.Divided == nil || data.Split.Column != "" {
 		return ""
 	}
 	first := d.group.first[d.group.Tasks[0]]
 	field, _ := first.TextFields()
-	if theirs := d.data.Experiment.Tasks[d.group.Tasks[0]].Data.Format.Fields[field]; theirs != "" {
+	if theirs := data.Format.Fields[field]; theirs != "" {
 		field = theirs
 	}
 	if _, ok, err := first.String(field); err != nil || !ok {

@@ -103,7 +103,7 @@ var doubtful = map[string]struct {
 		dev: "very good,fair|good\n",
 		want: []string{`dev has 1 label that train does not have, which counts as wrong: "fair|good" 1 time`,
 			`exp.yaml:5:5: warning: head "mood": 3 targets have "|" between names of labels, as "bad|fair", and are ` +
-				`learned as one label; separator: "|" divides the labels of a text`},
+				`learned as one label; separator: "|" beside type divides the labels of a text`},
 	},
 	"names in lists, which no separator divides": {
 		task: "type: multi_label", train: good + `so fair,"[""good|bad""]"` + "\n" + `so so,"[""good|bad""]"` + "\n",
