@@ -325,7 +325,7 @@ func TestFlags(t *testing.T) {
 		{"train --training x", exitUsage, `no flag "--training"; `},
 		{"train --text-column x", exitUsage, `no flag "--text-column"; available: `}, // of which task?
 		{"train --tasks 3", exitUsage, `no flag "--tasks"; available: `},
-		{"serve x --port 9000", exitUsage, `jenga serve: no flag "--port"; want --listen :PORT`},
+		{"serve x --port 9000", exitUsage, `jenga serve: no flag "--port"; want --listen 127.0.0.1:PORT`},
 		{"eval x --epochs 3", exitUsage, `jenga eval: no flag "--epochs"; available: --against`},
 		{"eval x --splt test", exitUsage, `jenga eval: no flag "--splt"; did you mean "--split"? available: `},
 		{"train --sett x", exitUsage, `did you mean "--set"?`},

@@ -208,7 +208,7 @@ var flagsOfOtherPrograms = map[string][2]string{
 	"--model":      {"set", "model.base_model=MODEL"},
 	"--output":     {"out", "DIR"},
 	"--output-dir": {"out", "DIR"},
-	"--port":       {"listen", ":PORT"},
+	"--port":       {"listen", "127.0.0.1:PORT"},
 	"--host":       {"listen", "HOST:PORT"},
 	"--address":    {"listen", "HOST:PORT"},
 }

@@ -17,7 +17,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -284,7 +283,7 @@ func listenError(address string, err error) error {
 	_, unknown := net.LookupPort("tcp", port)
 	switch {
 	case split != nil:
-		if _, portErr := strconv.Atoi(address); portErr == nil {
+		if _, portErr := net.LookupPort("tcp", address); portErr == nil {
 			return usageErrorf("--listen %[1]s: want an address with a port, as 127.0.0.1:%[1]s or :%[1]s", address)
 		}
 		return usageErrorf("--listen %s: want an address with a port, as 127.0.0.1:8080 or :8080", address)

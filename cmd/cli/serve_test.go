@@ -271,6 +271,7 @@ func TestServeRejectsMistakes(t *testing.T) {
 		{"runs/mails --listen 8080", exitUsage,
 			"--listen 8080: want an address with a port, as 127.0.0.1:8080 or :8080"},
 		{"runs/mails --listen localhost", exitUsage, "--listen localhost: want an address with a port, as "},
+		{"runs/mails --listen 99999", exitUsage, "--listen 99999: want an address with a port, as 127.0.0.1:8080"},
 		{"runs/mails --listen :99999", exitUsage, "--listen :99999: want a port from 0 to 65535"},
 		{"runs/mails --listen foo:bar", exitUsage, "--listen foo:bar: want a port from 0 to 65535"},
 		{"runs/mails --drain -1s", exitUsage, "--drain -1s: want a time"},

@@ -65,7 +65,7 @@ var ofOtherPrograms = map[string]string{
 	"tasks.TASK.data.question":   "question_column",
 	"tasks.TASK.data.context":    "context_column",
 	"tasks.TASK.data.answers":    "answer_column",
-	"tasks.TASK.data.delimiter":  "sep separator",
+	"tasks.TASK.data.delimiter":  "sep",
 	"tasks.TASK.data.quote":      "quotechar quoting",
 	"tasks.TASK.data.limit":      "max_train_samples max_samples",
 	"tasks.TASK.data.dedupe":     "deduplicate drop_duplicates",
@@ -139,6 +139,8 @@ func wholeMeant(key string, own []string) string {
 	_, similar := suggest.Nearest(key, own)
 	ofTask, ofPart := slices.Contains(own, "data"), slices.Contains(own, "type")
 	switch other := ofOtherProgram(key); {
+	case other == "tasks.TASK.data.dev" && slices.Contains(own, "by"):
+		return "tasks.TASK.data.split.dev"
 	case ofPart && !ofTask && strings.HasPrefix(other, "tasks.TASK.data."):
 		return "" // no column
 	case other != "":

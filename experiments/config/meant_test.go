@@ -37,6 +37,7 @@ tasks: [{name: mood, type: classification, data: {train: train.jsonl}}]
 		"model.teachers=alone":                        `did you mean "teacher"?`, // not training.teachers
 		"tasks.mood.data.text_column=x":               `data has no option "text_column"; did you mean "text"?`,
 		"tasks.mood.data.label_column=x":              `did you mean "label"?`,
+		"tasks.mood.data.split={validation: 0.1}":     `data: split has no option "validation"; did you mean "dev"?`,
 		"tasks.mood.data.sep=x":                       `did you mean "delimiter"?`,
 		"tasks.mood.data.train_file=x":                `did you mean "train"?`,
 		"tasks.mood.data.validation_file=x":           `did you mean "dev"?`,
