@@ -175,9 +175,10 @@ type shards struct {
 var shardNumber = regexp.MustCompile(`(?i)(^|[^\pL])(part|shard|chunk)[-_.]?(\d+)(-[0-9a-f]{8}(-[0-9a-f]{4}){3}-` +
 	`[0-9a-f]{12})?(-c\d+)?|[-_.]?(\d{3,})-of-\d{3,}(-[0-9a-f]{16})?`)
 
-// joinShards makes one candidate of all shards of a file.
+// joinShards makes one candidate of all shards of a file. Programs number them from 0, or write 0 before small numbers;
+// part1 and part2 are as often parts of a work, with columns of their own.
 func joinShards(all []candidate) (joined []candidate) {
-	paths := map[string][]string{} // by pattern
+	paths, zeros := map[string][]string{}, map[string]bool{} // by pattern; those with a number that begins with 0
 	patternOf := func(c candidate) string {
 		base := filepath.Base(c.path)
 		at := shardNumber.FindStringSubmatchIndex(base)
@@ -191,18 +192,23 @@ func joinShards(all []candidate) (joined []candidate) {
 		if at[16] >= 0 {
 			rest = base[at[7]:at[16]+1] + "*" + base[at[17]:] // each has another hash
 		}
-		return filepath.Join(filepath.Dir(c.path), base[:at[6]]+"*"+rest)
+		pattern := filepath.Join(filepath.Dir(c.path), base[:at[6]]+"*"+rest)
+		zeros[pattern] = zeros[pattern] || base[at[6]] == '0'
+		return pattern
+	}
+	for _, c := range all {
+		patternOf(c)
 	}
 	for _, c := range all {
 		pattern := patternOf(c)
-		if paths[pattern] = append(paths[pattern], c.path); len(paths[pattern]) > 1 && pattern != "" {
+		if paths[pattern] = append(paths[pattern], c.path); len(paths[pattern]) > 1 && zeros[pattern] {
 			continue
 		}
 		joined = append(joined, c)
 	}
 	for i, c := range joined {
 		pattern := patternOf(c)
-		if pattern == "" || len(paths[pattern]) == 1 {
+		if !zeros[pattern] || len(paths[pattern]) == 1 {
 			continue
 		}
 		of, _ := filepath.Glob(pattern)

@@ -96,6 +96,9 @@ var dataSets = []struct {
 		"d: d/part-*-12345678-1234-1234-1234-123456789abc-c000.csv.gz  "},
 	{[]string{"train/part-0.csv", "train/part-1.csv", "test/part-0.csv", "test/part-1.csv"},
 		[]string{"train", "test"}, "data: train/part-*.csv  test/part-*.csv"},
+	{[]string{"d/part1.csv", "d/part2.csv"}, []string{"d"}, "part1: d/part1.csv  ; part2: d/part2.csv  "},
+	{[]string{"d/part1_train.csv", "d/part1_dev.csv", "d/part2_train.csv", "d/part2_dev.csv"}, []string{"d"},
+		"part1: d/part1_train.csv d/part1_dev.csv ; part2: d/part2_train.csv d/part2_dev.csv "},
 	{[]string{"d/depart1.csv", "d/depart2.csv"}, []string{"d"},
 		"depart1: d/depart1.csv  ; depart2: d/depart2.csv  "},
 }
