@@ -261,8 +261,8 @@ func TestInitReportsItsDoubts(t *testing.T) {
 				`warning: predicted.json: task "predicted": no column holds labels: masked tokens are predicted`},
 		"splits.json": {`{"train": [` + strings.Repeat(`{"text": "so it is", "label": "a"}, `, 9) +
 			`{"text": "so it was", "label": "b"}], "val": [{"text": "it is", "label": "a"}]}`,
-			"splits.json: not read are val, lists beside it: where they have records of dev or test, write each to " +
-				"a file of its own, which dev or test names"},
+			"splits.json: not read is val, a list beside it: where records of dev or test are in it, write each " +
+				"list to a file of its own, which dev or test names"},
 		"lines.txt":  {"hello my good world\nso it is\nit was so\n", ""},
 		"tags.conll": {strings.Repeat("Ada\tNN-B\nByron\tVB\nsaw\tO\n\n", 9), ""},
 	} {

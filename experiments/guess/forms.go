@@ -39,12 +39,36 @@ func (s *Set) readJSON(ctx context.Context) error {
 		} else {
 			s.note("records: %s: the list of objects in the file", inside.Records)
 		}
-		if len(beside) > 0 && !columns {
-			s.noteDoubt("not read are %s, lists beside it: where they have records of dev or test, write each to a "+
-				"file of its own, which dev or test names", strings.Join(beside, ", "))
+		if !columns {
+			s.noteBeside(beside)
 		}
 	}
 	return s.studio(ctx)
+}
+
+// noteBeside notes the keys of lists that are not read. Those that are called as splits may be meant; others are as often
+// the names of labels, or rules.
+func (s *Set) noteBeside(keys []string) {
+	var splits, others []string
+	for _, key := range keys {
+		if _, like := corpus.LikeSplit("", key); like {
+			splits = append(splits, key)
+		} else {
+			others = append(others, key)
+		}
+	}
+	lists := func(keys []string) string {
+		n := len(keys)
+		return fmt.Sprintf("not read %s %s, %s beside it", plugin.Agree(n, "is", "are"), strings.Join(keys, ", "),
+			plugin.Agree(n, "a list", "lists"))
+	}
+	if len(splits) > 0 {
+		s.noteDoubt("%s: where records of dev or test are in %s, write each list to a file of its own, which dev or "+
+			"test names", lists(splits), plugin.Agree(len(splits), "it", "them"))
+	}
+	if len(others) > 0 {
+		s.note("%s", lists(others))
+	}
 }
 
 // studio reads records that are tasks of Label Studio as such.

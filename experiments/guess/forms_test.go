@@ -389,13 +389,25 @@ func TestSplitsInAColumnWithOurName(t *testing.T) {
 func TestNotes(t *testing.T) {
 	object := `{"text": "` + text2 + `", "label": "%[2]s"},`
 	list := func(row string) string { return "[" + strings.TrimSuffix(rows(30, row), ",\n") + "]" }
-	for _, test := range []struct{ name, text, want string }{
+	for _, test := range []struct {
+		name, text, want string
+		doubt            bool
+	}{
 		{"lists beside train", `{"val": ` + list(`["`+text2+`", "%[2]s"],`) + `, "train": ` + list(`["`+text2+
-			`", "%[2]s"],`) + `, "test": ` + list(`["`+text2+`", "%[2]s"],`) + "}", "not read are val, test, lists"},
+			`", "%[2]s"],`) + `, "test": ` + list(`["`+text2+`", "%[2]s"],`) + "}",
+			"not read are val, test, lists beside it: where", true},
 		{"lists of objects beside train", `{"d": {"train": ` + list(object) + `, "dev": ` + list(object) + "}}",
-			"not read are dev, lists"},
+			"not read is dev, a list beside it: where", true},
+		{"labels beside the records", `{"data": ` + list(object) + `, "labels": [{"id": 0, "name": "red"}]}`,
+			"not read is labels, a list beside it", false},
+		{"labels and dev beside train", `{"train": ` + list(object) + `, "classes": [{"id": 0}], "dev": ` +
+			list(object) + "}", "not read is dev, a list beside it: where", true},
+		{"lists of Rasa", `{"rasa_nlu_data": {"common_examples": ` + list(object) + `, "regex_features": [{"name": ` +
+			`"a"}], "entity_synonyms": [{"value": "b"}]}}`,
+			"not read are regex_features, entity_synonyms, lists beside it", false},
 		{"texts by label", `{"billing": [` + strings.TrimSuffix(rows(30, `"`+text2+`",`), ",\n") + `], "support": [` +
-			strings.TrimSuffix(rows(30, `"so `+text2+`",`), ",\n") + "]}", "the keys billing, support may be labels"},
+			strings.TrimSuffix(rows(30, `"so `+text2+`",`), ",\n") + "]}",
+			"the keys billing, support may be labels", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			write(t, map[string]string{"a.json": test.text})
@@ -405,6 +417,9 @@ func TestNotes(t *testing.T) {
 			}
 			if notes := strings.Join(e.Sets[0].Notes, "\n"); !strings.Contains(notes, test.want) {
 				t.Errorf("notes %s, want %s", notes, test.want)
+			}
+			if doubts := e.Sets[0].Doubts; len(doubts) > 0 != test.doubt {
+				t.Errorf("doubts %q, want some: %v", doubts, test.doubt)
 			}
 		})
 	}
