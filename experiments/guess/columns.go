@@ -79,6 +79,10 @@ func (c *column) marksRecords() bool {
 	return len(marks.Use) > 0 && len(marks.Leave) > 0 && len(marks.Other) == 0 && !named(c.name, "label")
 }
 
+// labelWords are labels of published data, as the undefined of a category that does not apply, where others write them
+// for a missing value: jenga check warns of them, and people decide.
+var labelWords = []string{"undefined", "nil", "TBD", "tbd"}
+
 // dropMarks removes the values that stand for a missing one: of many numbers the few texts, of labels those that look
 // like it.
 func (c *column) dropMarks() {
@@ -92,7 +96,8 @@ func (c *column) dropMarks() {
 			texts = append(texts, value)
 		}
 	}
-	marks := corpus.LooksMissing(c.values, c.values)
+	marks := slices.DeleteFunc(corpus.LooksMissing(c.values, c.values),
+		func(mark string) bool { return slices.Contains(labelWords, strings.TrimSpace(mark)) })
 	if of := corpus.MarksOf(c.name, c.values); of.Tool && len(of.Use) > 0 && len(of.Leave) > 1 &&
 		c.values["ignore"] > 0 {
 		marks = append(marks, "ignore") // of Prodigy's accept, reject and ignore, which are labels here

@@ -218,6 +218,21 @@ func TestNoEncodingIsGuessedForAMixtureOfTwo(t *testing.T) {
 	}
 }
 
+// Words that are labels of published data stay labels, of which jenga check warns.
+func TestMarksOfAMissingLabel(t *testing.T) {
+	for mark, want := range map[string]string{"N/A": "[N/A]", "-": "[-]", "unlabeled": "[unlabeled]", "undefined": "[]",
+		"nil": "[]", "TBD": "[]", "tbd": "[]"} {
+		write(t, map[string]string{"a.csv": "text,label\n" + rows(30, text2+",%[2]s") + rows(9, "so "+text2+","+mark)})
+		e, err := Files(t.Context(), []string{"a.csv"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(e.Sets[0].column("label").marks); got != want {
+			t.Errorf("label %s: missing %s, want %s", mark, got, want)
+		}
+	}
+}
+
 func TestAFirstLineThatEndsBelowTheBeginning(t *testing.T) {
 	const record = `{"text": "this is text %d", "label": "%s"}`
 	for i, letter := range []string{"ж", "\u0301", "😀", "x"} {
