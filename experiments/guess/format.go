@@ -90,20 +90,25 @@ func (s *Set) detect(ctx context.Context) error {
 var universal = regexp.MustCompile(
 	`^(ADJ|ADP|ADV|AUX|CCONJ|DET|INTJ|NOUN|NUM|PART|PRON|PROPN|PUNCT|SCONJ|SYM|VERB|X)$`)
 
-// wordNumber matches the number of a word in CoNLL-U, of several words, as 1-2, and of an empty one, as 1.1.
-var wordNumber = regexp.MustCompile(`^[0-9]+([-.][0-9]+)?$`)
+// wordNumber matches the number of a word in CoNLL-U, of several words, as 1-2, and of an empty one, as 1.1. headNumber
+// matches that of a word's head, or none.
+var (
+	wordNumber = regexp.MustCompile(`^[0-9]+([-.][0-9]+)?$`)
+	headNumber = regexp.MustCompile(`^([0-9]+|_)$`)
+)
 
-// conllu reads a file of another extension whose first lines are those of CoNLL-U.
+// conllu reads a file of another extension whose first lines are those of CoNLL-U, most of them words with a part of
+// speech.
 func (s *Set) conllu(ctx context.Context, text []byte) bool {
 	const first = 200 // lines of words
 	lines, tagged := 0, 0
-	for line := range bytes.Lines(text) {
+	for line := range bytes.Lines(bytes.TrimPrefix(text, []byte("\ufeff"))) {
 		line := strings.TrimSpace(string(line))
 		if line == "" || line[0] == '#' {
 			continue
 		}
 		cells := strings.Split(line, "\t")
-		if len(cells) != 10 || !wordNumber.MatchString(cells[0]) {
+		if len(cells) != 10 || !wordNumber.MatchString(cells[0]) || !headNumber.MatchString(cells[6]) {
 			return false
 		}
 		if universal.MatchString(cells[3]) {
@@ -117,7 +122,7 @@ func (s *Set) conllu(ctx context.Context, text []byte) bool {
 	}
 	before := s.Format
 	f := before
-	if f.Type = "conllu"; tagged == 0 || f.Delimiter != "" || s.read(ctx, f) != nil {
+	if f.Type = "conllu"; tagged*2 <= lines || f.Delimiter != "" || s.read(ctx, f) != nil {
 		s.Format = before
 		return false
 	}

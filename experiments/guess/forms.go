@@ -46,8 +46,8 @@ func (s *Set) readJSON(ctx context.Context) error {
 	return s.studio(ctx)
 }
 
-// noteBeside notes the keys of lists that are not read. Those that are called as splits may be meant; others are as often
-// the names of labels, or rules.
+// noteBeside notes the keys of lists that are not read. Those that are called as splits may be meant; others are as
+// often the names of labels, or rules.
 func (s *Set) noteBeside(keys []string) {
 	var splits, others []string
 	for _, key := range keys {

@@ -212,6 +212,13 @@ var forms = []struct {
 		"3\tis\tbe\tVERB\tVBZ\t_\t0\troot\t_\tSpaceAfter=No\n"), "words=words", "tagging tags=tags", "conllu  "},
 	{"CoNLL-U without comments", "a.conll", rows(30, "1\tso\tso\tADV\tRB\t_\t2\tadvmod\t_\t_\n"+
 		"2\tis%[1]d\tbe\tVERB\tVBZ\t_\t0\troot\t_\tSpaceAfter=No\n"), "words=words", "tagging tags=tags", "conllu  "},
+	{"CoNLL-U below a byte-order mark", "a.txt", "\ufeff" + rows(30, "# sent_id = %[1]d\n1\tso\tso\tADV\tRB\t_\t2\t"+
+		"advmod\t_\t_\n2\tis%[1]d\tbe\tVERB\tVBZ\t_\t0\troot\t_\t_\n"), "words=words", "tagging tags=tags", "conllu  "},
+	{"a table of ten columns with X and _", "a.tsv", rows(15, "%[1]d\t"+text2+"\t%[2]s\tX\t_\t_\t_\t_\t_\t_") +
+		rows(15, "%[1]d\tso "+text2+"\t%[2]s\t_\t_\t_\t_\t_\t_\t_"), "text=text",
+		"classification label=label; classification label=label_3", "  "},
+	{"a table of ten columns with X and letters", "a.tsv", rows(30, "%[1]d\t"+text2+"\t%[2]s\tX"+
+		strings.Repeat("\t%[2]s", 6)), "text=text", "classification label=label", "  "},
 	{"CoNLL-X", "a.conll", rows(30, "1\tso\tso\tAdv\tAdv\t_\t2\tadv\t_\t_\n2\tis%[1]d\tbe\tV\tV\t_\t0\troot\t_\t_\n"),
 		"words=2", "tagging tags=8", "  "},
 	{"answers with offsets in bytes", "a.jsonl", rows(30, `{"question": "what is it?", "context": "é `+text2+`", `+
