@@ -257,7 +257,7 @@ func beginning(path string) ([]byte, error) {
 			return text[:len(text)-n], nil
 		}
 	}
-	return bytes.ReplaceAll(text, []byte("\r\r\n"), []byte("\r\n")), nil // ends of lines as corpus reads them
+	return text, nil
 }
 
 func (s *Set) read(ctx context.Context, f corpus.Format) (err error) {

@@ -203,10 +203,6 @@ var forms = []struct {
 	{"jenga's own predictions of spans", "a.csv", "entities,text,words,tags\n" + rows(30, `,Ada saw item %[1]d,`+
 		`"[""Ada"",""saw"",""item"",""%[1]d""]","[""B-%[2]s"",""O"",""O"",""O""]"`), "words=words text=",
 		"ner tags=tags", "  "},
-	{"Python on Windows", "a.csv", strings.ReplaceAll("text,label\n"+rows(30, text2+",%[2]s"), "\n", "\r\r\n"),
-		"text=text", "classification label=label", "  "},
-	{"words of Python on Windows", "a.txt", strings.ReplaceAll(rows(30, "item\tO\n%[1]d\tB-%[2]s\n"), "\n", "\r\r\n"),
-		"words=words", "ner tags=tags", "conll  "},
 	{"CoNLL-U by another name", "a.txt", rows(30, "# sent_id = %[1]d\n# text = so it is\n1\tso\tso\tADV\tRB\t_\t3\t"+
 		"advmod\t_\t_\n2-3\tit's\t_\t_\t_\t_\t_\t_\t_\t_\n2\tit\tit\tPRON\tPRP\t_\t3\tnsubj\t_\t_\n"+
 		"3\tis\tbe\tVERB\tVBZ\t_\t0\troot\t_\tSpaceAfter=No\n"), "words=words", "tagging tags=tags", "conllu  "},

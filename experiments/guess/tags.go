@@ -77,7 +77,8 @@ func (s *Set) nearlyAligned(words, c *column) bool {
 func isFew(wrong, of int) bool { return wrong*20 <= of }
 
 // unlike returns the task, or why there is none, of a column of which most are lists of tags of words, and some are
-// texts of tags, or not as long as their words: few, or any if the tags are of spans. reason is "" for other columns.
+// texts of tags, or not as long as their words: few, or up to half if the tags are of spans. reason is "" for
+// other columns.
 func (s *Set) unlike(c *column) (task Task, reason string) {
 	if !s.has("words") || c.lists*2 <= c.n || hint(c.name) == "id" {
 		return Task{}, ""
