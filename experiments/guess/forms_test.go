@@ -176,6 +176,11 @@ var forms = []struct {
 		"tagging tags=POS; ner tags=Tag", "  "},
 	{"words and tags with blanks between", "a.csv", "id,tokens,slots,intent\n" + rows(30, "%[1]d,"+text2+
 		",O O O O B-%[2]s,%[2]s"), "words=tokens", "ner tags=slots; classification label=intent", "  "},
+	{"tags with blanks between beside a list of words", "a.jsonl", rows(30, `{"text": "so it is", "tokens": `+
+		`["so", "it", "is"], "tags": "O B-%[2]s O", "intent": "%[2]s"}`), "words=tokens text=",
+		"classification label=intent; ner tags=tags", "  "},
+	{"such tags alone beside a text and its words", "a.jsonl", rows(30, `{"sentence": "so it is", "words": `+
+		`["so", "it", "is"], "bio": "O B-%[2]s O"}`), "words=words", "ner tags=bio", "  "},
 	{"parts of speech with blanks between", "a.tsv", "text\tpos\tlabels\n" + rows(30, text2+
 		"\tP V N N C\tO O O O B-%[2]s"), "words=text", "tagging tags=pos; ner tags=labels", "  "},
 	{"a sheet with empty columns", "a.csv", "v1,v2,,,\n" + rows(30, "%[2]s,"+text2+",,,"), "text=v2",

@@ -153,16 +153,20 @@ func (s *Set) writtenLists() {
 	if s.word != "" {
 		return
 	}
+	haveTags := func(c *column) bool {
+		return c != nil && (isSpanTags(c) || named(c.name, "tags") && c.areTags())
+	}
+	listed := false // the words are lists
 	for _, c := range s.columns {
-		tags := s.asList(c)
-		if tags == nil || !isSpanTags(tags) && !(named(c.name, "tags") && tags.areTags()) {
+		if !haveTags(s.asList(c)) {
 			continue
 		}
 		isList := func(words *column) bool {
 			return words != c && named(words.name, "words") && words.lists == words.n && s.aligned(words, c)
 		}
-		if slices.ContainsFunc(s.columns, isList) {
-			continue // those are the words, of which the text may have blanks between
+		if at := slices.IndexFunc(s.columns, isList); at >= 0 { // the text may have blanks between the same words
+			s.word, listed = s.columns[at].name, true
+			break
 		}
 		at := slices.IndexFunc(s.columns, func(text *column) bool {
 			return text != c && text.isSingle() && text.words >= 2*text.n && s.nearlyAligned(text, c)
@@ -177,7 +181,11 @@ func (s *Set) writtenLists() {
 		return
 	}
 	for i, c := range s.columns {
-		if tags := s.asList(c); c.isSingle() && tags.areTags() && s.nearlyAligned(&column{name: s.word}, c) {
+		tags := s.asList(c)
+		if listed && !haveTags(tags) {
+			continue
+		}
+		if c.isSingle() && tags.areTags() && s.nearlyAligned(&column{name: s.word}, c) {
 			s.columns[i] = tags
 		}
 	}
