@@ -93,6 +93,8 @@ var guesses = []struct {
 		"words=tokens", "ner tags=ner_tags", "   "},
 	{"a word a row", "a.csv", "Sentence #,Word,POS,Tag\n" + rows(30, "S%[1]d,item,DET,O\n,n%[1]d,NUM,B-%[2]s"),
 		"words=Word", "tagging tags=POS; ner tags=Tag", "   "},
+	{"a word a row, of sentences S-1, S-2 and so on", "a.csv", "sentence_id,word,tag\n" +
+		rows(30, "S-%[1]d,item,O\nS-%[1]d,n%[1]d,B-%[2]s"), "words=word", "ner tags=tag", "   "},
 	{"a word a row, each with the sentence", "a.jsonl",
 		rows(30, `{"id": %[1]d, "token": "item", "tag": "O"}`+"\n"+`{"id": %[1]d, "token": "n%[1]d", "tag": `+
 			`"B-%[2]s"}`),

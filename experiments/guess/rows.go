@@ -51,7 +51,7 @@ func (s *Set) joinRows(ctx context.Context) error {
 	columns := columnsOf(s.records, s.header)
 	var others []string // than that of the sentence
 	for _, c := range columns {
-		if named(c.name, "words", "tags") || isSpanTags(c) {
+		if named(c.name, "words", "tags") || isSpanTags(c) && c.values["O"] > 0 { // numbers such as S-1 have no O
 			others = append(others, c.name)
 		}
 	}
