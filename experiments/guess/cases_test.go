@@ -140,6 +140,8 @@ var guesses = []struct {
 	{"answers that begin one character later", "a.jsonl", rows(30, `{"question": "what is %[1]d?", "context": "`+text2+
 		`", "answers": {"text": ["this"], "answer_start": [1]}}`), "question=question context=context",
 		"question_answering answers=answers", "   "},
+	{"answers that are nowhere in their contexts", "a.jsonl", rows(30, `{"question": "what is %[1]d?", "context": "`+
+		text2+`", "answers": {"text": ["zzz"], "answer_start": [3]}}`), "text=question pair=context", "mlm", "   "},
 	{"yes or no is no extracted answer", "a.jsonl",
 		rows(30, `{"question": "is it %[1]d", "passage": "`+text2+`", "answer": true, "x": "%[2]s"}`) +
 			rows(9, `{"question": "was it %[1]d", "passage": "`+text2+`", "answer": false, "x": "%[2]s"}`),

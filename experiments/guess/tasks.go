@@ -231,6 +231,15 @@ func (s *Set) questions() bool {
 		unit, _ = corpus.FitOffsets(len(s.records), record, nil)
 		found, without, misplaced = s.answers(record, unit)
 	}
+	inContext := func(r corpus.Record) bool {
+		text, _, _ := r.String(context.name)
+		return hasPart(text, r.Fields[answers.name])
+	}
+	if found == 0 && misplaced > 0 && !slices.ContainsFunc(s.records, inContext) {
+		s.noteDoubt("%s: no answer of %s is a part of its %s, so that there is nothing to extract", answers.name,
+			records(len(s.records)), context.name)
+		return false
+	}
 	if found+misplaced == 0 || (found+without+misplaced)*10 < len(s.records)*9 {
 		return false
 	}
@@ -275,6 +284,21 @@ func (s *Set) answers(record func(int) (corpus.Record, error), unit string) (fou
 		}
 	}
 	return found, without, misplaced
+}
+
+// hasPart reports whether a text has a part that is a string of a value, whatever offset the value gives.
+func hasPart(text string, value any) bool {
+	has := func(v any) bool { return hasPart(text, v) }
+	switch v := value.(type) {
+	case string:
+		list, held := corpus.ParseCell(v)
+		return v != "" && strings.Contains(text, v) || held && has(list)
+	case []any:
+		return slices.ContainsFunc(v, has)
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(v)), has)
+	}
+	return false
 }
 
 // plainTexts finds the column of the text, and of the second text of a pair. Two texts without names are one.
