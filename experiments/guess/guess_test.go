@@ -312,12 +312,15 @@ func TestErrors(t *testing.T) {
 		"ids.csv": "a,b\n1,2\n3,4\n", "head.csv": "id,hours,priority\n", "docs/readme.md": "x", "dev.csv": "a,b\n",
 		"ru.csv":   "text,label\n" + rows(9, "\xef\xf0\xe8\xe2\xe5\xf2 number %d,%s"),
 		"exp.yaml": "project_name: a\n", "b.YML": "a line of it\n", "data/c.yml": "tasks: []\n", "d.yaml": "",
-		"ru2.csv":  "text,label\n" + rows(9, "\xce\xed \xe1\xfb\xeb %d,%s"),
-		"sjis.csv": "text,label\n" + rows(9, "\x82\xb1\x82\xea\x81\x41\x8f\x91 number %d,%s"),
-		"gbk.txt":  rows(9, "\x81\x40\x90\x45\xc4\xe3 so it is %d\t%s"),
-		"jis.csv":  "text,label\n" + rows(9, "\x83\x65\x83\x58\x83\x67\x81\x42 %d,%s"),
-		"far.csv":  "sentence_id,word,tag\n" + rows(30, "%d,Ada,B-%s") + rows(30, "%[1]d,saw,O") + rows(30, "%d,%s,O"),
-		"test.csv": "a,b\n", "seq/seq.in": "a b\n", "mixed.csv": "text,label\nthe café is,red\nit is na\xefve,blue\n",
+		"ru2.csv":   "text,label\n" + rows(9, "\xce\xed \xe1\xfb\xeb %d,%s"),
+		"sjis.csv":  "text,label\n" + rows(9, "\x82\xb1\x82\xea\x81\x41\x8f\x91 number %d,%s"),
+		"gbk.txt":   rows(9, "\x81\x40\x90\x45\xc4\xe3 so it is %d\t%s"),
+		"jis.csv":   "text,label\n" + rows(9, "\x83\x65\x83\x58\x83\x67\x81\x42 %d,%s"),
+		"far.csv":   "sentence_id,word,tag\n" + rows(30, "%d,Ada,B-%s") + rows(30, "%[1]d,saw,O") + rows(30, "%d,%s,O"),
+		"again.csv": "sent,word,tag\n" + strings.Repeat(rows(9, "%[1]d,Ada,B-%[2]s\n%[1]d,saw,O"), 3),
+		"lex.csv":   "word,upos,sentiment\n" + rows(30, "w%[1]d,NOUN,%[2]s\nv%[1]d,VERB,%[2]s"),
+		"types.tsv": "doc_type\ttoken\tbio\n" + rows(30, "%[2]s\tn%[1]d\tB-X\nx\tsaw\tO"),
+		"test.csv":  "a,b\n", "seq/seq.in": "a b\n", "mixed.csv": "text,label\nthe café is,red\nit is na\xefve,blue\n",
 	})
 	for _, test := range []struct{ args, want string }{
 		{"none.csv", "none.csv: no such file"},
@@ -333,6 +336,10 @@ func TestErrors(t *testing.T) {
 		{"broken.csv", `broken.csv:3: the row goes on after column`},
 		{"far.csv", `far.csv: a row is a word, and the rows with the same "sentence_id", which are a sentence, do ` +
 			`not follow one another; sort them by it, in the order of the words`},
+		{"again.csv", `the same "sent", which names its sentence, is in rows that do not follow one another; data: ` +
+			`{sentence: "sent"} makes each such group of rows a sentence`},
+		{"lex.csv", "lex.csv: no column of texts among word, upos, sentiment"},
+		{"types.tsv", "types.tsv: no column of texts among doc_type, token, bio"},
 		{"ids.csv", "ids.csv: no column of texts among a, b; an experiment needs one"},
 		{"head.csv", "head.csv: no text in its only record; a file of a header alone has no data"},
 		{"docs", "docs: no data in this folder; want files such as train.csv"},

@@ -90,7 +90,7 @@ func (s *Set) joinRows(ctx context.Context) error {
 }
 
 // sentenceName matches names of columns that say which sentence a word is of.
-var sentenceName = regexp.MustCompile(`(?i)sent|utt|doc|^id$`)
+var sentenceName = regexp.MustCompile(`(?i)(^|[_ .])(sent(ence)?|utt(erance)?)([_ .#]|id$|$)|^id$`)
 
 // scattered returns an error for a file of a word a row, with tags, whose rows of a sentence do not follow one another.
 func (s *Set) scattered(columns []*column) error {
@@ -110,7 +110,13 @@ func (s *Set) scattered(columns []*column) error {
 				runs, before = runs+1, value
 			}
 		}
-		if runs > len(c.values) {
+		switch {
+		case runs <= len(c.values):
+		case runs*2 <= len(s.records): // as where the numbers begin again in each document
+			return fmt.Errorf("%s: a row is a word, and the same %q, which names its sentence, is in rows that do "+
+				"not follow one another; data: {sentence: %[2]q} makes each such group of rows a sentence, as where "+
+				"the numbers begin again in each document", s.Train, c.name)
+		default:
 			return fmt.Errorf("%s: a row is a word, and the rows with the same %q, which are a sentence, do not "+
 				"follow one another; sort them by it, in the order of the words", s.Train, c.name)
 		}
