@@ -259,7 +259,7 @@ func Look(text string) string {
 	return strings.ToLower(norm.NFC.String(look))
 }
 
-// inQuotes matches a word in quotation marks: ” alone is a tag of the Penn Treebank.
+// inQuotes matches a word in quotation marks: two of them alone are a tag of the Penn Treebank.
 var inQuotes = regexp.MustCompile(`^["'“”„‘’«»](.*[\pL\pN].*)["'“”‘’«»]$`)
 
 // QuoteUnlike quotes a text so that it differs from those that look alike: with escapes for an accent that is apart

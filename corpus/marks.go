@@ -112,7 +112,7 @@ var likeSplits = []struct {
 	{"dev", regexp.MustCompile(`(?i)^(dev|val|valid|validation)([-_ .]?[0-9]+$|[-_ .])|` +
 		`[-_ .](dev|val|valid|validation)$|^(eval|evaluation|trial)$`)},
 	{"test", regexp.MustCompile(`(?i)^test(ing)?([-_ .]?[0-9]+$|[-_ .])|([-_ .]|^public|^private)test(ing)?$|` +
-		`^held?[-_ ]?out$`)},
+		`^h[eo]ld[-_ ]?out$`)},
 }
 
 // splitNames matches the names of fields that say which split a record is of.

@@ -37,6 +37,7 @@ func TestMarksOfRecords(t *testing.T) {
 func TestValuesThatSplitsMayBeCalled(t *testing.T) {
 	for _, test := range []struct{ name, value, want string }{
 		{"part", "train", "train"}, {"part", "Val", "dev"}, {"part", "eval", "dev"}, {"part", "held-out", "test"},
+		{"part", "holdout", "test"},
 		{"part", "validation_matched", "dev"}, {"part", "test2", "test"}, {"part", "PublicTest", "test"},
 		{"part", "en.train", "train"}, {"part", "trains", "none"}, {"part", "bus", "none"}, {"part", "latest", "none"},
 		{"part", "", "none"}, {"meta.split", "extra", ""}, {"Split", "", ""}, {"splitting", "extra", "none"},
