@@ -297,7 +297,7 @@ say "doubtful labels: a warning of each kind with its count, in check, check --j
 { echo "text,label"; for n in {1..10}; do echo "text $n,spam"; echo "other $n,ham"; done; } >seen.csv
 experiment doubtful "name: one, type: classification, data: {train: doubtful.csv, dev: seen.csv}"
 doubts=("20 of 20 texts of dev are in train too" "different labels for the same text: 1 text"
-  "differ only in white space, case, invisible characters" "may stand for a missing value" "1 of 64 texts of train is empty")
+  "differ only in white space, case, quotation marks" "may stand for a missing value" "1 of 64 texts of train is empty")
 j check doubtful.yaml
 err "${doubts[@]}"
 count 5 err.txt '^warning: '
