@@ -275,16 +275,18 @@ func QuoteUnlike(text string) string {
 // characters are bytes of these, of which those beyond ASCII are sequences of UTF-8, as hardly any text has them by
 // chance. Bytes that cp1252 lacks, as of Cyrillic letters in UTF-8, are control characters of latin1 then.
 func IsGarbled(text string) bool {
-	ascii := true
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return false
+	}
 	was := make([]byte, 0, len(text))
 	for _, r := range text {
 		b, known := byteOf(r)
 		if !known {
 			return false
 		}
-		was, ascii = append(was, b), ascii && b < utf8.RuneSelf
+		was = append(was, b)
 	}
-	return !ascii && utf8.Valid(was)
+	return utf8.Valid(was)
 }
 
 // byteOf returns the byte that is read as a character in cp1252, or else latin1.

@@ -233,7 +233,7 @@ func TestInitGuessesThePublicCorpora(t *testing.T) {
 	}
 }
 
-// What init doubts is told where it runs, too: a file that is written need not be read.
+// init prints its doubts, too: who runs it may not read the file that it writes.
 func TestInitReportsItsDoubts(t *testing.T) {
 	t.Setenv("JENGA_MODELS", "")
 	t.Setenv("HF_HUB_CACHE", t.TempDir())
